@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from google.genai import types as genai_types
 
-from interlingua import AnthropicAdapter, Client, GeminiAdapter, OpenAIAdapter
+from interlingua import AnthropicAdapter, Client, GeminiAdapter, HttpAdapter, OpenAIAdapter
 from interlingua.serving import ClientApplication
 from interlingua.simulator import (
     Simulator,
@@ -34,6 +34,8 @@ UPSTREAMS = {
         api_key="k", base_url=url)),
     "gemini_generate": ("gemini:gemini-2.5-flash", lambda url: GeminiAdapter(
         api_key="k", base_url=url)),
+    "bedrock_converse": ("bedrock_converse:us.anthropic.claude-haiku-4-5-20251001-v1:0",
+        lambda url: HttpAdapter("bedrock_converse", "k", base_url=url)),
 }  # fmt: skip
 
 

@@ -10,7 +10,16 @@ import json
 
 import pytest
 
-from interlingua import AnthropicAdapter, Client, GeminiAdapter, OpenAIAdapter, dialects
+from interlingua import (
+    AnthropicAdapter,
+    Client,
+    GeminiAdapter,
+    HttpAdapter,
+    OpenAIAdapter,
+    Tool,
+    dialects,
+)
+from interlingua.conformance.laws import fold
 from interlingua.serving import ClientApplication, KeptResponses
 from interlingua.simulator import Simulator, signed, text, thinking, tool_call, tool_loop
 from interlingua.spec.content import Text, Thinking, ToolCall, ToolResult
@@ -33,6 +42,8 @@ UPSTREAMS = {
         api_key="k", transport=t)),
     "gemini_generate": ("gemini:gemini-2.5-flash", lambda t: GeminiAdapter(
         api_key="k", transport=t)),
+    "bedrock_converse": ("bedrock_converse:us.anthropic.claude-haiku-4-5-20251001-v1:0",
+        lambda t: HttpAdapter("bedrock_converse", "k", base_url="http://aws", transport=t)),
 }  # fmt: skip
 TURN = (
     thinking("I must look.", signature="AAEC")
@@ -286,8 +297,33 @@ def state_of(upstream, messages):
 
 def expected(upstream, *, stream, turn=TURN):
     """The state as a client of the model's own dialect returns it."""
+    if upstream not in CLIENTS:
+        return state_of(upstream, direct_loop(upstream, turn, stream=stream))
     (_, second), _, _ = loop(upstream, "nothing", upstream, stream=stream, turn=turn)
     return state_of(upstream, second.messages)
+
+
+def direct_loop(upstream, turn, *, stream):
+    """A tool loop without a gateway; returns the messages of its second request."""
+    simulator = Simulator(tool_loop(turn, text("Rain.")))
+    model, make = UPSTREAMS[upstream]
+    tools = [Tool(name="get_weather", parameters=SCHEMA)]
+
+    async def run():
+        adapter = make(AsgiTransport(simulator))
+        async with Client({model.partition(":")[0]: adapter}) as client:
+            first = Request(model=model, messages=ASK, tools=tools)
+            if stream:
+                answer = fold([event async for event in client.stream(first)])
+            else:
+                answer = await client.complete(first)
+            calls = [part for part in answer.message.content if isinstance(part, ToolCall)]
+            results = [ToolResult(tool_call_id=call.id, content="rain") for call in calls]
+            messages = (*first.messages, answer.message, Message(role="tool", content=results))
+            await client.complete(Request(model=model, messages=messages, tools=tools))
+
+    asyncio.run(run())
+    return simulator.script.requests[-1].messages
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
@@ -303,7 +339,7 @@ def test_the_model_gets_its_state_back(client, loss, upstream, stream):
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("upstream", ["anthropic_messages", "openai_responses"])
+@pytest.mark.parametrize("upstream", ["anthropic_messages", "openai_responses", "bedrock_converse"])
 @pytest.mark.parametrize(
     ("client", "loss"), [(client, loss) for client, kind in CLIENTS.items() for loss in kind.losses]
 )
@@ -319,7 +355,9 @@ def test_two_thoughts_before_one_call(client, loss, upstream, stream):
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("upstream", ["anthropic_messages", "openai_responses", "gemini_generate"])
+@pytest.mark.parametrize(
+    "upstream", ["anthropic_messages", "openai_responses", "gemini_generate", "bedrock_converse"]
+)
 def test_only_the_results_come_back(upstream, stream):
     """The model sees its own ids, also in results whose calls the client has cut off."""
 
@@ -397,7 +435,9 @@ def test_state_that_no_id_can_carry_is_told(stream):
         assert len(call["id"]) < 64
 
 
-@pytest.mark.parametrize("upstream", ["anthropic_messages", "openai_responses", "gemini_generate"])
+@pytest.mark.parametrize(
+    "upstream", ["anthropic_messages", "openai_responses", "gemini_generate", "bedrock_converse"]
+)
 def test_ids_have_the_letters_that_clients_accept(upstream):
     """An id with state is of letters, digits, `_` and `-`, and at most 512 of them."""
     _, _, body = loop("openai_chat", "nothing", upstream, stream=False)
