@@ -125,6 +125,8 @@ def test_mistakes(peer):
     found = program.run("bulk", "run", rows, *BASE, "-o", "o.csv", "--option", "max_tokns", "3")
     assert "--option: there is no option 'max_tokns'" in found.stderr
     assert "no bulk job" in program.run("bulk", "status", "none.jsonl").stderr
+    program.run("bulk", "run", rows, "-p", "{title}", "-m", "nobody", "-o", "early.jsonl")
+    assert "has not begun" in program.run("bulk", "status", "early.jsonl").stderr
     assert not app.script.received
 
 

@@ -476,6 +476,8 @@ async def joined(
     while chunk := list(islice(rows, size)):
         indexed = index.slice(start, size)
         if [each.key for each in chunk] != [each.key for each in indexed]:
+            if not indexed and not start:
+                raise StoreError("The job has not begun: its run has failed before. Run it again.")
             raise StoreError("The input has changed since the job began. Run it again.")
         entries = await look(ledger, indexed)
         yield list(zip(chunk, indexed, entries, strict=True))

@@ -169,7 +169,7 @@ def _show_routes(out: Output, gateway: Gateway) -> None:
                     for code in loss.codes
                 ]
                 out.line(f"  {dialect}: {', '.join(dict.fromkeys(codes)) or 'nothing is lost'}")
-    out.line(f"{len(rows)} routes, {len(gateway.keys)} keys. The file is valid.")
+    out.line(f"{len(rows)} routes, {len(gateway.keys)} keys. The configuration is valid.")
 
 
 class _State:
