@@ -153,8 +153,10 @@ def _distinct(
 ) -> tuple[Item, ...]:
     own: list[Item] = []
     for item in items:
-        unlike = inside(item)
-        own.append(msgspec.structs.replace(item) if unlike is item and id(item) in seen else unlike)
+        current = inside(item)
+        own.append(
+            msgspec.structs.replace(item) if current is item and id(item) in seen else current
+        )
         seen.add(id(item))
     return items if is_unchanged(own, items) else tuple(own)
 
