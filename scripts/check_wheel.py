@@ -31,7 +31,7 @@ import zipfile
 from email import message_from_bytes
 from pathlib import Path
 
-WHEEL_LIMIT = 1_900_000
+WHEEL_LIMIT = 2_000_000
 """Bytes of the wheel."""
 
 INSTALLED_LIMIT = 40_000_000

@@ -61,7 +61,7 @@ def test_a_call_is_resolved_once_and_has_one_id(figures):
         ("embed", 101, 13),
         ("batch.submit", 284, 16),
         ("Session.send", 180, 13),
-        ("a streamed tool round", 680, 14),
+        ("a streamed tool round", 682, 14),
     ],
 )
 def test_other_calls_go_the_same_way(figures, name, calls, depth):

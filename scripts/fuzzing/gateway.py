@@ -435,6 +435,8 @@ def _converse() -> Iterator[Asked]:
     for model in ("converse", "chat"):
         yield _post(f"/model/{model}/converse-stream", plain)
     yield _post("/model/converse/count-tokens", {"input": {"converse": plain}})
+    for path in ("", "/converse"):
+        yield _get(f"/foundation-models{path}")
 
 
 def _kept() -> Iterator[Asked]:

@@ -464,7 +464,10 @@ _MORE_PATHS = {
     "bedrock_converse": ("/model/m/converse", "/model/m/converse-stream"),
 }
 """Where answers are asked for; recorded are only operations."""
-_READ_PATHS = ("/v1beta/models", "/v1beta/models/m", "/models", "/models/m", "/v1/models/m")
+_READ_PATHS = (
+    *("/v1beta/models", "/v1beta/models/m", "/models", "/models/m", "/v1/models/m"),
+    *("/foundation-models", "/foundation-models/m"),
+)
 
 
 def _requests_for_answers(name: str) -> Iterator[HttpRequest]:

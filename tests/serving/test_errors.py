@@ -133,7 +133,7 @@ SPENT_STATUSES = {
     "openai_chat": (429, "insufficient_quota"),
     "openai_responses": (429, "insufficient_quota"),
     "gemini_generate": (403, "PERMISSION_DENIED"),
-    "bedrock_converse": (402, "The budget is spent."),  # the header names the exception
+    "bedrock_converse": (400, "The budget is spent."),  # the header names the exception
 }
 
 
@@ -189,7 +189,7 @@ SPENT_STATUS = {
     "openai_chat": 429,
     "openai_responses": 429,
     "gemini_generate": 403,
-    "bedrock_converse": 402,
+    "bedrock_converse": 400,
 }
 
 

@@ -340,7 +340,8 @@ class Attempts:
             progress.is_sent = True
             response = await call.complete()
         else:
-            adapter = adapter.for_model(request.model)
+            if adapter.has_branches:
+                adapter = adapter.for_model(request.model)
             ready = await self._make_ready(adapter, request, running, stream=False)
             response = await adapter.generation.answer(ready)
         if not calls.inner.is_empty:

@@ -92,8 +92,7 @@ def find_adapter(name: str, adapters: Mapping[str, Any]) -> str | None:
 
 def adapter_for(adapter: Any, model: str) -> Any:
     """The adapter that calls a model: one of ours may have branches."""
-    for_model = getattr(adapter, "for_model", None)
-    return adapter if for_model is None else for_model(model)
+    return adapter.for_model(model) if getattr(adapter, "has_branches", False) else adapter
 
 
 def row_of(adapter: Any) -> Provider | None:

@@ -168,7 +168,8 @@ class StreamAttempts(Attempts):
             events = self._custom(adapter, request).stream()
             running.progress.is_sent = True
         else:
-            adapter = adapter.for_model(request.model)
+            if adapter.has_branches:
+                adapter = adapter.for_model(request.model)
             make_ready = partial(self._make_ready, adapter, request, running)
             scope = self._scope or CancelScope()
             events = adapter.generation.streaming.events(make_ready, scope)

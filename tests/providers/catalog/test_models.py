@@ -99,6 +99,16 @@ EXCEPTIONS = {
     ("azure", "o1-mini", "tools"): "OpenAI's o1-mini has no tools",
     ("azure", "gpt-5.1", "audio"): "GPT-5.1 reads text and images",
     ("alibaba", "qwen3.8-max", "pdf"): "Alibaba's compatible endpoint has no files",
+    (
+        "bedrock_converse",
+        "llama3-2-1b",
+        "tools",
+    ): "AWS's table of Converse: they have no tools",
+    ("bedrock_converse", "llama3-2-3b", "tools"): "as above",
+    ("bedrock_converse", "llama4", "pdf"): "AWS's table: Converse reads documents for them",
+    ("bedrock_converse", "pixtral", "pdf"): "as above",
+    ("bedrock_converse", "kimi-k2.5", "pdf"): "as above",
+    ("bedrock_converse", "nemotron-nano", "pdf"): "as above",
 }
 """Where a profile contradicts the catalog: the provider, the prefix of the model, the field."""
 

@@ -35,7 +35,7 @@ from interlingua.wire.fields import extra_of, request_errors, wrong_type
 _CONVERSE = re.compile(r".*/model/[^/]+/converse")
 _STREAM = re.compile(r".*/model/[^/]+/converse-stream")
 _COUNT = re.compile(r".*/model/[^/]+/count-tokens")
-_MODELS = re.compile(".*/foundation-models")
+_MODEL_LIST = re.compile(".*/foundation-models")
 _MODEL = re.compile(".*/foundation-models/(?P<model>[^/]+)")
 
 
@@ -65,7 +65,7 @@ SERVER = ServerFacts(
             framing="aws-event-stream",
         ),
         ServerRoute(method="POST", pattern=_COUNT, kind="count"),
-        ServerRoute(method="GET", pattern=_MODELS, kind="models"),
+        ServerRoute(method="GET", pattern=_MODEL_LIST, kind="models"),
         ServerRoute(method="GET", pattern=_MODEL, kind="model"),
     ),
     own_headers=("x-amz-date",),

@@ -144,8 +144,21 @@ def _places_in(narrowed: tuple[Part, ...], parts: tuple[Part, ...]) -> Iterator[
 
 def distinct(messages: Messages) -> Messages:
     """The history with a copy for each later place of an object; itself if there is none."""
+    if not _has_repeated(messages):
+        return messages
     seen: set[int] = set()
     return _distinct(messages, seen, lambda message: _distinct_message(message, seen))
+
+
+def _has_repeated(messages: Messages) -> bool:
+    """Whether an object is in the history twice."""
+    items: list[object] = [*messages]
+    for message in messages:
+        items += message.content
+        for part in message.content:
+            if type(part) is ToolResult and type(part.content) is not str:
+                items += part.parts or ()
+    return len({id(item) for item in items}) < len(items)
 
 
 def _distinct(

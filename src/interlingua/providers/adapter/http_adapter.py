@@ -75,6 +75,7 @@ class HttpAdapter(lazy.Remade):
     def _assemble(self, configuration: Configuration) -> None:
         self.configuration: Configuration = configuration
         self.generation: Generation = Generation(configuration)
+        self.has_branches: bool = configuration.branching is not None
         self._branches: dict[Branch, Self] = {}
         lazy.forget(self, "operations")
 
@@ -97,7 +98,7 @@ class HttpAdapter(lazy.Remade):
 
         It has the same name, key, options and connections. A client calls it for each attempt.
         """
-        if self.configuration.branching is None or not model:
+        if not self.has_branches or not model:
             return self
         branch = self.configuration.find_branch(model)
         if branch is None:
