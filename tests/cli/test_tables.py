@@ -174,9 +174,9 @@ def test_short_forms_and_money():
     ]
     wide, narrow = (draw(columns, rows, width, no_paint) for width in (60, 16))
 
-    assert wide.lines[2:] == ["a     1.000  tools, vision", "b     0.125  tools"]
+    assert wide.lines[2:] == ["a     1.00   tools, vision", "b     0.125  tools"]
     assert (wide.is_short, narrow.is_short) == (False, True)
-    assert narrow.lines[2:] == ["a     1.000  tv", "b     0.125  t"]
+    assert narrow.lines[2:] == ["a     1.00   tv", "b     0.125  t"]
     assert room_beside(columns[:2], rows, 20) == 20 - len("name  1.000  ")
 
 

@@ -34,7 +34,7 @@ class Column(NamedTuple):
     wraps: bool = False
     """Whether its cells may have several lines."""
     is_money: bool = False
-    """Whether its numbers have the same number of decimals, as many as they need."""
+    """Whether its numbers have as many decimals as they need, at least two, and are aligned."""
     form: Callable[[Any], str] | None = None
     """How a value is written, if not as in lines with tabs."""
     short: Callable[[Any], str] | None = None
@@ -241,10 +241,16 @@ def _form(
         values = [row.get(column.key) for row in rows]
         amounts = [value for value in values if isinstance(value, (int, float))]
         decimals = max(map(_decimals, amounts), default=2)
-        return lambda value: "" if value is None else f"{value:,.{decimals}f}"
+        return lambda value: "" if value is None else _amount(value, decimals)
     return lambda value: (
         f"{value:,}" if type(value) is int else plain_cell(value)  # not bool
     )
+
+
+def _amount(amount: float, most: int) -> str:
+    """An amount with the decimals that it needs, and spaces in place of those of the others."""
+    decimals = _decimals(amount)
+    return f"{amount:,.{decimals}f}{' ' * (most - decimals)}"
 
 
 def _decimals(amount: float) -> int:
