@@ -81,7 +81,7 @@ def other_adapters(url):
     key, region = "a-key-of-the-reader", {"region": "eu-central-1"}
     aws = AwsCredentials(access_key_id="AKIDEXAMPLE", secret_access_key=key)
     return {
-        "bedrock_converse": HttpAdapter("bedrock_converse", aws, base_url=url, places=region),
+        "bedrock": HttpAdapter("bedrock", aws, base_url=url, places=region),
         "cohere": HttpAdapter("cohere", key, base_url=f"{url}/compatibility/v1"),
         "local": HttpAdapter("local", base_url=f"{url}/v1"),
         "ollama": HttpAdapter("ollama", base_url=f"{url}/v1"),
