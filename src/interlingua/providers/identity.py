@@ -47,7 +47,7 @@ IGNORED: Mapping[str, str] = {
 """The attributes of a `Configuration` that do not count by themselves, each with the reason."""
 PARTS = frozenset(
     (
-        *("_branches", "_scopes", "configuration", "generation", "operations"),
+        *("_branches", "_scopes", "configuration", "generation", "has_branches", "operations"),
         *("_made_with", "_rebinds", "given_settings"),  # how to make it again elsewhere
     )
 )
