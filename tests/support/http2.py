@@ -34,7 +34,7 @@ def http2(answer):
             connection.writer.write(state.data_to_send())
             await connection.writer.drain()
             data = await connection.reader.read(READ)
-            if not data:
+            if not data or connection.writer.is_closing():  # a test may have closed it
                 return
             for event in state.receive_data(data):
                 if isinstance(event, DataReceived):
