@@ -251,8 +251,8 @@ def test_errors_of_every_status(target, status):
 
     assert sent[0] == status or isinstance(error, SPENT)
     # The client of AWS reads the name of the exception, not the status.
-    told = status if target == "bedrock_converse" else sent[0]
-    assert type(raised) is raised_for(target, told)
+    expected = raised_for(target, status if target == "bedrock_converse" else sent[0])
+    assert type(raised) is expected
     assert "it went wrong" in str(raised)
     assert "HTTP" not in str(raised)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from interlingua.client.config import Section
-from interlingua.client.stores.contract import POSTGRES_URLS, REDIS_URLS, Store
+from interlingua.client.stores.contract import SERVER_URLS, Store
 from interlingua.client.stores.memory import MemoryStore
+from interlingua.client.stores.servers import open_server_store
 from interlingua.client.stores.sqlite import SQLiteStore
 from interlingua.spec.errors import ConfigurationError
 
@@ -51,14 +52,8 @@ class Stores:
                     "Several workers cannot share a store in memory. Name a file as `store`."
                 )
             return MemoryStore()
-        if place.startswith(REDIS_URLS):
-            from interlingua.client.stores.redis import RedisStore
-
-            return RedisStore(place, timeout=_TIMEOUT, prefix=_PREFIX)
-        if place.startswith(POSTGRES_URLS):
-            from interlingua.client.stores.postgres import PostgresStore
-
-            return PostgresStore(place, timeout=_TIMEOUT, prefix=_PREFIX)
+        if place.startswith(SERVER_URLS):
+            return open_server_store(place, timeout=_TIMEOUT, prefix=_PREFIX)
         if "://" in place:
             scheme = place.partition("://")[0]
             raise ConfigurationError(

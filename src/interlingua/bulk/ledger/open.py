@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from interlingua.bulk.ledger.contract import LEASE, Ledger
-from interlingua.client.stores.contract import POSTGRES_URLS, REDIS_URLS, Store
+from interlingua.client.stores.contract import POSTGRES_URLS, REDIS_URLS, SERVER_URLS, Store
+from interlingua.client.stores.servers import open_server_store
 from interlingua.spec.errors import ConfigurationError
 
 _PATIENCE = 5.0  # seconds; workers are busy, and a row that waits is not lost
@@ -33,19 +34,13 @@ def open_ledger(place: str, *, lease: float = LEASE, volatile: bool = False) -> 
 
 def is_file(place: str) -> bool:
     """Whether a ledger is a file, which only the processes of one machine share."""
-    return not place.startswith((*REDIS_URLS, *POSTGRES_URLS))
+    return not place.startswith(SERVER_URLS)
 
 
 def limits_store(place: str) -> Store:
     """The store in which all workers of a ledger share their limits."""
-    if place.startswith(POSTGRES_URLS):
-        from interlingua.client.stores.postgres import PostgresStore
-
-        return PostgresStore(place, timeout=_PATIENCE, prefix="interlingua-bulk")
     if is_file(place):
         from interlingua.client.stores.sqlite import SQLiteStore
 
         return SQLiteStore(f"{place}-limits", timeout=_PATIENCE)
-    from interlingua.client.stores.redis import RedisStore
-
-    return RedisStore(place, timeout=_PATIENCE, prefix="interlingua-bulk")
+    return open_server_store(place, timeout=_PATIENCE, prefix="interlingua-bulk")

@@ -38,6 +38,8 @@ REDIS_URLS = ("redis://", "rediss://", "unix://")
 """How the URLs of Redis servers begin."""
 POSTGRES_URLS = ("postgresql://", "postgres://")
 """How the URLs of PostgreSQL databases begin."""
+SERVER_URLS = (*REDIS_URLS, *POSTGRES_URLS)
+"""How the places of stores begin that several machines share."""
 
 
 class Limit(Record, frozen=True, kw_only=True):
